@@ -13,8 +13,8 @@ export type RefundStatus = typeof RefundStatus.Type
 
 /** The state table of refunds (semantics refunds.states). A step without a row leaves the refund as it is. */
 export const refundStates = stateTable<RefundStatus>()({
-  /** The processor returns the final result. */
-  settle: { pending: ["succeeded", "failed"], succeeded: ["failed"] },
+  /** The processor returns the final result, or another one after all. */
+  settle: { pending: ["succeeded", "failed"], succeeded: ["failed"], failed: ["succeeded"] },
   update: { pending: ["pending"], succeeded: ["succeeded"], failed: ["failed"] }
 })
 

@@ -288,9 +288,11 @@ const effectOfRefund = Effect.fnUntraced(function* (
   const free = withoutPending(payment, operation, {})
   const id = value.refund!
   const existing = yield* transaction.get(REFUND, id)
-  const isNew = existing === undefined && (outcome.kind === "approved" || outcome.kind === "pending")
-  // Only a refund that was not begun here can be more than what is left.
-  if (isNew && !Refunds.isWithin(payment.value, value.amount)) {
+  const isApproved = outcome.kind === "approved"
+  const takesAmount =
+    existing === undefined ? isApproved || outcome.kind === "pending" : isApproved && existing.value.status === "failed"
+  // A refund that was not begun here, or that has failed, can be more than what is left.
+  if (takesAmount && !Refunds.isWithin(payment.value, value.amount)) {
     return doubtful(`The processor has refunded ${value.amount} ${value.currency}, which is more than what is left.`)
   }
   switch (outcome.kind) {

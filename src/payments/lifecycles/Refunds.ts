@@ -139,13 +139,21 @@ export const applySettlement = Effect.fnUntraced(function* (
   const transaction = yield* Transaction
   const { id } = before
   const charge = latestCharge(payment.value)!
-  if (before.status === settlement.status || before.status === "failed") return
+  if (before.status === settlement.status) return
 
   if (settlement.status === "succeeded") {
-    transaction.put(REFUND, change("settle", before, { status: "succeeded" }))
+    const { failure_reason, ...pending } = before
+    transaction.put(REFUND, change("settle", pending, { status: "succeeded" }))
+    if (before.status === "failed") {
+      // It has happened after all, and takes its amount again.
+      PaymentIntentTransitions.step(transaction, "refund", payment, { charge: refunded(charge, before.amount) })
+    }
     // The event shows the charge, which includes the refund since its creation.
     yield* transaction.get(CHARGE, charge.id)
-    emit(transaction, "refund.updated", id, { status: before.status })
+    emit(transaction, "refund.updated", id, {
+      status: before.status,
+      ...(failure_reason !== undefined && { failure_reason })
+    })
     emit(transaction, "charge.refunded", charge.id)
     return
   }

@@ -732,6 +732,52 @@ describe("a refund", () => {
       })
     )
   }
+
+  /** A refund that a person has said has not happened, while the processor says that it has. */
+  const contradicted = Effect.gen(function* () {
+    const made = yield* begun
+    const { refund, shop } = made
+    yield* shop.advance(20 * SECONDS)
+    yield* shop.word(refund, MISMATCH, "look")
+    assert.isTrue(yield* shop.decided(refund, null))
+    assert.include(shop.all(REFUND)[0]!.value, { status: "failed", failure_reason: "unknown" })
+    return made
+  })
+
+  it.effect("refunds.states: that has failed by a person's word succeeds by the processor's", () =>
+    Effect.gen(function* () {
+      const { id, refund, shop } = yield* contradicted
+      const { length } = shop.newest
+      yield* shop.word(refund, approved(500), "look")
+      assert.strictEqual(shop.operation(refund).status, "decide")
+      yield* shop.word(refund, approved(500), "look")
+      assert.strictEqual(shop.operation(refund).status, FINAL)
+      const { value } = shop.all(REFUND)[0]!
+      assert.strictEqual(value.status, "succeeded")
+      assert.notProperty(value, "failure_reason")
+      assert.strictEqual(shop.payment(id).charges.data[0]!.amount_refunded, 500)
+      assert.deepStrictEqual(shop.newest.slice(length), [
+        "operation.unresolved",
+        "refund.updated",
+        "charge.refunded",
+        "operation.resolved"
+      ])
+    })
+  )
+
+  it.effect("operations.decide: of more than what is left by now changes nothing, and is left to a person", () =>
+    Effect.gen(function* () {
+      const { id, refund, shop } = yield* contradicted
+      const other = yield* shop.begun(Refunds.create({ payment_intent: id, amount: 1800 }))
+      yield* shop.word(other, approved(1800))
+      for (let look = 0; look < 3; look++) yield* shop.word(refund, approved(500), "look")
+      assert.strictEqual(shop.operation(refund).status, "decide")
+      assert.strictEqual(shop.payment(id).charges.data[0]!.amount_refunded, 1800)
+      assert.isTrue(yield* shop.decided(refund, "ref_1"))
+      assert.strictEqual(shop.operation(refund).status, FINAL)
+      assert.strictEqual(shop.payment(id).charges.data[0]!.amount_refunded, 1800)
+    })
+  )
 })
 
 describe("a pending refund", () => {
