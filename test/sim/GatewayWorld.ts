@@ -33,7 +33,7 @@ export const GatewayPlan = Schema.Struct({
   wrong: Schema.Boolean,
   /** Whether the clocks of processes and accounts are moved, and hours pass. */
   clocks: Schema.Boolean,
-  /** Whether operations end in doubt, one after the other, and a person decides about each while the next ones begin. */
+  /** Whether operations end in doubt, one after the other, and a person decides while the next ones begin. */
   doubts: Schema.Boolean,
   /** Whether the gateway forgets the keys of operations after a day. */
   forgets: Schema.Boolean,

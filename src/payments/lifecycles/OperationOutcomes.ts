@@ -1,6 +1,6 @@
 /**
- * The outcomes of operations (semantics operations.states): the state table as code. A processor's word has its effect on
- * the payment (`OperationEffects.ts`), and becomes the answer to the request that began the operation.
+ * The outcomes of operations (semantics operations.states): the state table as code. A processor's word has its effect
+ * on the payment (`OperationEffects.ts`), and becomes the answer to the request that began the operation.
  *
  * - Every function reads the operation first, so an outcome that comes twice, or late, has its effect once.
  * - Nothing becomes final by a clock. A word that contradicts the payment, or another amount, changes nothing: a person
