@@ -305,8 +305,9 @@ const ask = Effect.fnUntraced(function* (
   if (operation.hidden.cause === "processor") return found
   if (status === "final") {
     // A person has said that it did not happen, and now it never will.
+    const isDenied = operation.hidden.asks && outcome?.kind === "not_executed"
     const isLeft = found.kind === "not_executed" || found.kind === "challenge"
-    return isLeft && outcome?.kind === "not_executed" ? yield* processor.fence(request) : found
+    return isDenied && isLeft ? yield* processor.fence(request) : found
   }
   // No payer is there to authenticate for an unresolved attempt.
   const isStuck = kind === "authorize" && status === "unresolved" && found.kind === "challenge"

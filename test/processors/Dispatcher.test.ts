@@ -406,6 +406,13 @@ describe("an unresolved operation", () => {
           status: "final",
           resolved_by: isContradicted ? "look" : "operator"
         })
+        // A message about a confirmed decision gives nothing up once more.
+        processor.calls = []
+        yield* Effect.orDie(service.look(ACCOUNT, operation, "webhook"))
+        assert.deepStrictEqual(
+          processor.calls.map(([name]) => name),
+          ["look"]
+        )
       })
     )
   }

@@ -13,10 +13,11 @@ import type { Operation } from "../../src/domain/Operation.ts"
 import type { PaymentIntent } from "../../src/domain/PaymentIntent.ts"
 import type { Refund } from "../../src/domain/Refund.ts"
 import type { AccountsShape } from "../../src/engine/Accounts.ts"
+import type { OperationDocument } from "../../src/payments/lifecycles/Operations.ts"
 import { CHECKOUT_SESSION, PAYMENT_INTENT, REFUND } from "../../src/payments/shared/Documents.ts"
 import type { VirtualProcessor } from "../models/Operations.ts"
 import { anHour, type GatewayWorld } from "./GatewayWorld.ts"
-import { decide, type OperationDocument, operationsOf } from "./Person.ts"
+import { decide, operationsOf } from "./Person.ts"
 import type { Process } from "./Process.ts"
 
 /** All that Till shows of an account. */

@@ -5,15 +5,13 @@
 import { Effect } from "effect"
 import type { Operation } from "../../src/domain/Operation.ts"
 import type { AccountsShape, Unavailable } from "../../src/engine/Accounts.ts"
-import type { Document } from "../../src/engine/log/Document.ts"
 import * as OperationOutcomes from "../../src/payments/lifecycles/OperationOutcomes.ts"
+import type { OperationDocument } from "../../src/payments/lifecycles/Operations.ts"
 import { Processors } from "../../src/payments/processing/Processor.ts"
-import { OPERATION, type OperationHidden } from "../../src/payments/shared/Documents.ts"
+import { OPERATION } from "../../src/payments/shared/Documents.ts"
 import { PaymentsConfig } from "../../src/payments/shared/PaymentsConfig.ts"
 import { paymentsConfig } from "../support/PaymentsConfig.ts"
 import type { GatewayWorld } from "./GatewayWorld.ts"
-
-export type OperationDocument = Document<Operation, OperationHidden>
 
 /** The operations of an account, up to a hundred. */
 export const operationsOf = (

@@ -1,8 +1,8 @@
 /** The history of some objects: every record that has written one of them (semantics dashboard.history). */
 import { Effect } from "effect"
 import type { AuditEntry } from "../../domain/AuditEntry.ts"
-import { secondsOf } from "../../domain/Time.ts"
 import type { PaymentNote } from "../../domain/PaymentNote.ts"
+import { secondsOf } from "../../domain/Time.ts"
 import type { WebhookEndpoint } from "../../domain/WebhookEndpoint.ts"
 import { Accounts, type HistoryEntry } from "../../engine/Accounts.ts"
 import type { DeliveryRow } from "../../engine/Deliveries.ts"
@@ -33,8 +33,9 @@ export interface About {
   readonly labels?: Labels
 }
 
-/** A record with its deliveries, endpoints and logged request. */
+/** A record with its summaries, deliveries, endpoints and logged request. */
 interface Touch extends HistoryEntry {
+  readonly summaries: ReadonlyArray<RecordSummary>
   readonly deliveries: ReadonlyMap<string, ReadonlyArray<DeliveryRow>>
   /** Endpoints of the deliveries, without deleted ones. */
   readonly endpoints: ReadonlyMap<string, WebhookEndpoint>
@@ -66,6 +67,7 @@ const touchesOf = Effect.fnUntraced(function* ({ account }: Visit, entries: Read
   const endpoints = yield* findObjects(account, WEBHOOK_ENDPOINT, destinations)
   return entries.map((entry): Touch => ({
     ...entry,
+    summaries: summarizeRecord(entry),
     deliveries,
     endpoints,
     logged: logged.get(entry.request?.id ?? "")
@@ -77,39 +79,33 @@ export const historySection = Effect.fnUntraced(function* (visit: Visit, about: 
   const asked = { ...about, ...recordCursorIn(visit.query), limit: PAGE_RECORDS }
   const { entries, hasMore } = yield* Accounts.use((accounts) => accounts.history(visit.account, asked))
   const touches = yield* touchesOf(visit, entries)
-  const told = folded(touches.map((touch) => ({ touch, summaries: summarizeRecord(touch) })))
-  const happenings = told.map((it) => happening(visit, it, about.ids[0]))
+  const happenings = folded(touches).map((touch) => happening(visit, touch, about.ids[0]))
   return section("History", [timeline(happenings), pageLinks(visit, entries, hasMore)], actions)
 })
 
 export const recordSection = Effect.fnUntraced(function* (visit: Visit, entry: HistoryEntry) {
   const touches = yield* touchesOf(visit, [entry])
-  const told = touches.map((touch) => ({ touch, summaries: summarizeRecord(touch) }))
-  return section("Changes", timeline(told.map((it) => happening(visit, it))))
+  return section("Changes", timeline(touches.map((touch) => happening(visit, touch))))
 })
 
-/** A record with its summaries. */
-interface Told {
-  readonly touch: Touch
-  readonly summaries: ReadonlyArray<RecordSummary>
-}
+/** The operation that a record only asks the processor about again. */
+const lookedAt = ({ summaries }: Touch): string | undefined =>
+  summaries.length === 1 && summaries[0]!.isLook === true ? summaries[0]!.id : undefined
 
 /** Tells looks without news that follow each other together, at the time of the newest. */
-const folded = (told: ReadonlyArray<Told>): ReadonlyArray<Told> => {
-  const looks: Array<Array<Told>> = []
-  for (const one of told) {
-    const [before] = looks.at(-1) ?? []
-    const [summary] = one.summaries
-    const earlier = before?.summaries[0]
-    const isAgain = summary?.isLook === true && earlier?.isLook === true && earlier.id === summary.id
-    if (isAgain) looks.at(-1)!.push(one)
-    else looks.push([one])
+const folded = (touches: ReadonlyArray<Touch>): ReadonlyArray<Touch> => {
+  const groups: Array<Array<Touch>> = []
+  for (const touch of touches) {
+    const same = groups.at(-1)
+    const operation = lookedAt(touch)
+    if (same !== undefined && operation !== undefined && lookedAt(same[0]!) === operation) same.push(touch)
+    else groups.push([touch])
   }
-  return looks.map((same) => {
-    const { summaries, touch } = same[0]!
-    if (same.length === 1) return same[0]!
-    const since = time(secondsOf(same.at(-1)!.touch.at))
-    return { touch, summaries: [{ ...summaries[0]!, detail: html`${same.length} times since ${since}` }] }
+  return groups.map((same) => {
+    const [newest] = same as [Touch]
+    if (same.length === 1) return newest
+    const since = time(secondsOf(same.at(-1)!.at))
+    return { ...newest, summaries: [{ ...newest.summaries[0]!, detail: html`${same.length} times since ${since}` }] }
   })
 }
 
@@ -134,7 +130,8 @@ const timeline = (happenings: ReadonlyArray<Happening>): Html =>
   </ol>`
 
 /** Renders a record. `own` is the object that owns the page. */
-const happening = (visit: Visit, { summaries, touch }: Told, own?: string): Happening => {
+const happening = (visit: Visit, touch: Touch, own?: string): Happening => {
+  const { summaries } = touch
   return {
     at: secondsOf(touch.at),
     tone: summaries.find(({ tone }) => tone !== undefined)?.tone ?? "plain",

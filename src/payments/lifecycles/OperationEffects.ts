@@ -224,17 +224,8 @@ const effectOfCapture = Effect.fnUntraced(function* (
       const { value } = PaymentIntents.giveUp(transaction, "expire_hold", free, "automatic")
       return concluded(Result.fail(unexpected(value.status, "capture")))
     }
-    case "declined":
-    case "refused":
-      return keepAsItWas(transaction, operation, payment, refusal(outcome))
-    case "not_executed":
-      return keepAsItWas(transaction, operation, payment, null)
-    case "pending":
-      return NOTHING
-    case "challenge":
-    case "authenticated":
-    case "mismatch":
-      return doubtful("The processor has answered a capture like an authorization.")
+    default:
+      return withoutEffect(transaction, operation, payment, outcome)
   }
 })
 
@@ -266,6 +257,19 @@ const effectOfVoid = Effect.fnUntraced(function* (
       return isOpen
         ? doubtful("The processor has captured the payment otherwise.")
         : keepAsItWas(transaction, operation, payment, unexpected(payment.value.status, "cancel"))
+    default:
+      return withoutEffect(transaction, operation, payment, outcome)
+  }
+})
+
+/** A word by which a capture or void has not happened, or not yet. */
+const withoutEffect = (
+  transaction: Transaction,
+  operation: OperationDocument,
+  payment: Payment,
+  outcome: Exclude<Word, { readonly kind: "approved" | "too_late" }>
+): Effected => {
+  switch (outcome.kind) {
     case "declined":
     case "refused":
       return keepAsItWas(transaction, operation, payment, refusal(outcome))
@@ -273,10 +277,15 @@ const effectOfVoid = Effect.fnUntraced(function* (
       return keepAsItWas(transaction, operation, payment, null)
     case "pending":
       return NOTHING
-    default:
-      return doubtful("The processor has answered a void like an authorization.")
+    case "challenge":
+    case "authenticated":
+    case "mismatch":
+      return likeAuthorization(operation)
   }
-})
+}
+
+const likeAuthorization = ({ value: { kind } }: OperationDocument): Effected =>
+  doubtful(`The processor has answered a ${kind} like an authorization.`)
 
 const effectOfRefund = Effect.fnUntraced(function* (
   operation: OperationDocument,
@@ -284,7 +293,7 @@ const effectOfRefund = Effect.fnUntraced(function* (
   outcome: Word
 ): Effect.fn.Return<Effected, never, Transaction | PaymentsConfig> {
   const transaction = yield* Transaction
-  const { hidden, value } = operation
+  const { value } = operation
   const free = withoutPending(payment, operation, {})
   const id = value.refund!
   const existing = yield* transaction.get(REFUND, id)
@@ -323,7 +332,7 @@ const effectOfRefund = Effect.fnUntraced(function* (
     case "challenge":
     case "authenticated":
     case "mismatch":
-      return doubtful(`The processor has answered the refund of ${hidden.begunAt} like an authorization.`)
+      return likeAuthorization(operation)
   }
 })
 

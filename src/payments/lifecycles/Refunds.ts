@@ -142,8 +142,8 @@ export const applySettlement = Effect.fnUntraced(function* (
   if (before.status === settlement.status) return
 
   if (settlement.status === "succeeded") {
-    const { failure_reason, ...pending } = before
-    transaction.put(REFUND, change("settle", pending, { status: "succeeded" }))
+    const { failure_reason, ...others } = before
+    transaction.put(REFUND, change("settle", others, { status: "succeeded" }))
     if (before.status === "failed") {
       // It has happened after all, and takes its amount again.
       PaymentIntentTransitions.step(transaction, "refund", payment, { charge: refunded(charge, before.amount) })

@@ -1013,6 +1013,9 @@ describe("an approval after its payment was told otherwise", () => {
         assert.strictEqual(shop.operation(reversal).status, FINAL)
         yield* shop.word(operation, approved(), "look")
         assert.isUndefined(shop.payment(id).pending_operation)
+        // The person was wrong: the money may have been returned twice.
+        yield* shop.word(reversal, approved(), "look")
+        assert.strictEqual(shop.operation(reversal).status, "decide")
       })
   )
 
