@@ -85,8 +85,10 @@ const APOSTROPHES = /(?<=\p{L})['\u2019\u02bc](?=\p{L})/gu
 /** Returns the words of a text that count, in their order, folded. */
 export const wordsIn = (text: string): ReadonlyArray<string> => {
   const plain = fold(text.slice(0, TEXT_LENGTH_MAX)).replace(APOSTROPHES, "")
-  const words = plain.match(isAscii(plain) ? /[a-z0-9]+/g : WORD) ?? []
-  return words.slice(0, TEXT_WORDS_MAX).map((word) => word.slice(0, WORD_LENGTH_MAX))
+  const words: Array<string> = plain.match(isAscii(plain) ? /[a-z0-9]+/g : WORD) ?? []
+  if (words.length > TEXT_WORDS_MAX) words.length = TEXT_WORDS_MAX
+  for (let i = 0; i < words.length; i++) words[i] = words[i]!.slice(0, WORD_LENGTH_MAX)
+  return words
 }
 
 /** Returns whether a word has a digit. Beginnings of order numbers would be many rare terms, and are seldom typed. */
@@ -104,12 +106,15 @@ export const partTerm = (text: string): string => `~${text}`
 /** Returns the part of a word that counts for its beginning. */
 const startOf = (word: string): string => (isNumber(word) ? word : word.slice(0, BEGINNING_LENGTH_MAX))
 
-/** Returns the terms of a word of an object. */
-export const termsOf = ({ reach, text }: Word): ReadonlyArray<string> => {
+/** Adds the terms of a word of an object to a list. */
+export const addTermsOf = ({ reach, text }: Word, terms: Array<string>): void => {
   const isWhole = reach === "whole" || isNumber(text) || text.length < PART_LENGTH_MIN
-  if (reach === "part" || isWhole || isUnspaced(text)) return termsToFind(text, reach)
-  const lengths = Math.min(text.length, BEGINNING_LENGTH_MAX) - PART_LENGTH_MIN + 1
-  return Array.from({ length: lengths }, (_, i) => beginningTerm(text.slice(0, PART_LENGTH_MIN + i)))
+  if (reach === "part" || isWhole || isUnspaced(text)) {
+    for (const term of termsToFind(text, reach)) terms.push(term)
+    return
+  }
+  const lengthMax = Math.min(text.length, BEGINNING_LENGTH_MAX)
+  for (let length = PART_LENGTH_MIN; length <= lengthMax; length++) terms.push(beginningTerm(text.slice(0, length)))
 }
 
 /** Returns the terms that all words have which a word of a search finds. */

@@ -18,10 +18,10 @@ import {
   type Values
 } from "../../domain/SearchQuery.ts"
 import {
+  addTermsOf,
   finds,
   partTerm,
   type Reach,
-  termsOf,
   termsToFind,
   type Word,
   WORDS_MAX,
@@ -172,8 +172,8 @@ const entryName = (field: string, key: string): string => `${field}[${key}]`
 const wordsOf = <Value>({ texts }: SearchedBy<Value>, value: Value): ReadonlyArray<Word> => {
   const words: Array<Word> = []
   texts?.addTexts(value, (text, reach) => {
-    if (text == null || words.length === WORDS_MAX) return
-    for (const word of wordsIn(text).slice(0, WORDS_MAX - words.length)) words.push({ text: word, reach })
+    if (text == null) return
+    for (const word of wordsIn(text)) if (words.length < WORDS_MAX) words.push({ text: word, reach })
   })
   return words
 }
@@ -197,7 +197,7 @@ export const searchable =
       if (!field.keyed) add(name, field, found as string)
       else for (const [key, text] of Object.entries(found)) add(entryName(name, key), field, text)
     }
-    for (const word of wordsOf(searched, value)) terms.push(...termsOf(word))
+    for (const word of wordsOf(searched, value)) addTermsOf(word, terms)
     return { terms, measure: (values["amount"] as number | undefined) ?? null }
   }
 
