@@ -956,12 +956,15 @@ describe("a decision", () => {
     )
   }
 
-  it.effect("that it happened is open again if the processor says that it did not", () =>
+  it.effect("operations.decide: that it happened is open again if it did not, and the payment stays as it is", () =>
     Effect.gen(function* () {
-      const { operation, shop } = yield* undecided
+      const { id, operation, shop } = yield* undecided
       yield* shop.decided(operation, "ref_1")
       yield* shop.word(operation, NOT_EXECUTED, "look")
       assert.strictEqual(shop.operation(operation).status, "decide")
+      assert.isTrue(yield* shop.decided(operation, null))
+      assert.include(shop.operation(operation), { status: FINAL, resolved_by: "operator" })
+      assert.strictEqual(shop.payment(id).status, "succeeded")
     })
   )
 
