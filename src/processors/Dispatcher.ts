@@ -287,10 +287,7 @@ const makeWork = Effect.gen(function* () {
   return { attend, look, adopt, reconcile: Reconciliation.make({ ...access, settle, adopt }) }
 })
 
-/**
- * Asks the processor, and makes sure that what it has not executed never will be, or executes it. During a
- * reconciliation nothing is executed; before it, nothing is given up either.
- */
+/** Asks the processor about an operation, and does what its answer asks for. */
 const ask = Effect.fnUntraced(function* (
   processor: RemoteProcessor,
   operation: OperationDocument,
@@ -298,25 +295,63 @@ const ask = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Outcome> {
   const request = requestOf(operation)
   const found = yield* processor.look(request)
-  const { kind, outcome, status } = operation.value
-  // While a person decides, nothing more is done, unless the restore alone has taken a day.
-  const isLate = isReconciling && outcome?.kind === "unknown"
-  if ((status === "decide" && !isLate) || (processor.onlyLooks && !isReconciling)) return withoutDenial(found)
-  if (operation.hidden.cause === "processor") return found
-  if (status === "final") {
-    // A person has said that it did not happen, and now it never will.
-    const isDenied = operation.hidden.asks && outcome?.kind === "not_executed"
-    const isLeft = found.kind === "not_executed" || found.kind === "challenge"
-    return isDenied && isLeft ? yield* processor.fence(request) : found
-  }
-  // No payer is there to authenticate for an unresolved attempt.
-  const isStuck = kind === "authorize" && status === "unresolved" && found.kind === "challenge"
-  if (found.kind !== "not_executed" && !isStuck) return found
   const age = (yield* Clock.currentTimeMillis) - request.begunAt
-  const isRepeatable = !isReconciling && kind !== "authorize" && age < processor.keyMillis - KEY_MARGIN_MILLIS
-  if (!isRepeatable) return yield* processor.fence(request)
-  return withoutDenial(yield* processor.perform(request))
+  const isRepeatable = !isReconciling && age < processor.keyMillis - KEY_MARGIN_MILLIS
+  const onlyLooks = processor.onlyLooks && !isReconciling
+  switch (nextStepOf(operation, found, { isReconciling, isRepeatable, onlyLooks })) {
+    case "believe":
+      return found
+    case "wait":
+      return withoutDenial(found)
+    case "fence":
+      return yield* processor.fence(request)
+    case "repeat":
+      return withoutDenial(yield* processor.perform(request))
+  }
 })
+
+interface Asking {
+  /** After a restore, what was not executed is given up. */
+  readonly isReconciling: boolean
+  /** The call can be repeated: the processor still knows its key, and no restore has forgotten its outcome. */
+  readonly isRepeatable: boolean
+  /** After a restore, before the reconciliation. */
+  readonly onlyLooks: boolean
+}
+
+/**
+ * Decides what the answer to a look asks for. The first row that matches counts.
+ *
+ * | Operation                               | Answer                  | Next step                                |
+ * | --------------------------------------- | ----------------------- | ---------------------------------------- |
+ * | after a restore, not reconciled         | any                     | wait: nothing is given up                |
+ * | to be decided (1)                       | any                     | wait: a person decides                   |
+ * | made at the processor itself            | any                     | believe                                  |
+ * | not happened, as a person has said      | not executed, challenge | fence: it never will                     |
+ * | any other that is final                 | any                     | believe                                  |
+ * | authorization that is unresolved        | challenge               | fence: no payer is there to authenticate |
+ * | authorization                           | not executed            | fence: no payer is there to pay          |
+ * | capture, void, refund                   | not executed            | repeat, or fence if that cannot be       |
+ * | any other                               | any other               | believe                                  |
+ *
+ * (1) Unless only because the restore has taken a day: the reconciliation goes on with it.
+ */
+const nextStepOf = (
+  { hidden: { asks, cause }, value: { kind, outcome, status } }: OperationDocument,
+  { kind: found }: Outcome,
+  { isReconciling, isRepeatable, onlyLooks }: Asking
+): "believe" | "wait" | "fence" | "repeat" => {
+  if (onlyLooks) return "wait"
+  if (status === "decide" && !(isReconciling && outcome?.kind === "unknown")) return "wait"
+  if (cause === "processor") return "believe"
+  const isDenied = found === "not_executed"
+  const isChallenge = found === "challenge"
+  const isSaid = asks && outcome?.kind === "not_executed"
+  if (status === "final") return isSaid && (isDenied || isChallenge) ? "fence" : "believe"
+  if (kind === "authorize") return isDenied || (isChallenge && status === "unresolved") ? "fence" : "believe"
+  if (!isDenied) return "believe"
+  return isRepeatable ? "repeat" : "fence"
+}
 
 /** Calls the processor for a request that waits, until there is a word or the time of the request is nearly over. */
 const execute = Effect.fnUntraced(function* (

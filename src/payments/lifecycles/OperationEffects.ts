@@ -65,30 +65,41 @@ export const effectOf = (
   }
 }
 
+/**
+ * The effect of a word about an authorization. A word counts unless another operation of the payment is out; an
+ * approval always counts, because money has moved. The first row that matches applies.
+ *
+ * | The payment        | Word                                       | Effect                                       |
+ * | ------------------ | ------------------------------------------ | -------------------------------------------- |
+ * | is `processing`    | any that counts                            | that of a settlement                         |
+ * | waits for the call | any that counts                            | that of an attempt                           |
+ * | asks this payer    | any that counts, or declined during a void | that of an attempt                           |
+ * | asks this payer    | any other failure                          | none: it may be the work of what is out      |
+ * | has gone on        | any failure, or authenticated in vain      | none on the payment; the operation has ended |
+ * | has gone on        | any other that counts                      | doubt                                        |
+ * | any                | any other                                  | none: what is out decides                    |
+ */
 const effectOfAuthorization = Effect.fnUntraced(function* (
   operation: OperationDocument,
   payment: Payment,
   outcome: Word
 ): Effect.fn.Return<Effected, never, Transaction | PaymentsConfig> {
   const { pending_operation: pending, status } = payment.value
-  const { id } = operation.value
-  const isApproved = outcome.kind === "approved"
-  // While another operation is out, only money counts.
-  const counts = isApproved || !waitsForAnother(operation, payment)
-  const isFirst = operation.value.status === "open" && paymentIntentStates.isAllowed("confirm", status)
+  const { id, status: state } = operation.value
+  const counts = outcome.kind === "approved" || !waitsForAnother(operation, payment)
+  const isFirst = state === "open" && paymentIntentStates.isAllowed("confirm", status)
   const isAsked = status === "requires_action" && payment.hidden?.remote?.waiting === id
+  const hasFailed = outcome.kind === "declined" || outcome.kind === "refused" || outcome.kind === "not_executed"
+  // The payer has failed, whatever becomes of the void.
+  const hasFailedMeanwhile = outcome.kind === "declined" && pending?.kind === "void"
   if (counts && status === "processing") return yield* effectOfSettlement(operation, payment, outcome)
   if (counts && isFirst) return yield* effectOfAttempt(operation, payment, outcome, "confirm")
-  if (counts && isAsked) return yield* effectOfAttempt(operation, payment, outcome, "authenticate")
-  const hasFailed = outcome.kind === "declined" || outcome.kind === "refused" || outcome.kind === "not_executed"
-  // The payer has failed, whatever becomes of the void. Any other failure may be the work of the operation that is out.
-  if (isAsked && outcome.kind === "declined" && pending?.kind === "void") {
+  if (isAsked && (counts || hasFailedMeanwhile)) {
     return yield* effectOfAttempt(operation, payment, outcome, "authenticate")
   }
-  if (hasFailed && isAsked) return NOTHING
-  // The payment has gone on without this payer, and no money has moved.
-  const isInVain = outcome.kind === "authenticated" && counts && operation.value.status === "waiting"
-  if (isInVain || hasFailed) return keepAsItWas(yield* Transaction, operation, payment, unexpected(status, "confirm"))
+  if (isAsked && hasFailed) return NOTHING
+  const isInVain = counts && outcome.kind === "authenticated" && state === "waiting"
+  if (hasFailed || isInVain) return keepAsItWas(yield* Transaction, operation, payment, unexpected(status, "confirm"))
   return counts ? doubtful(`The payment is \`${status}\`.`) : NOTHING
 })
 
