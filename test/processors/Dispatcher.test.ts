@@ -433,4 +433,50 @@ describe("an unresolved operation", () => {
       assert.strictEqual((yield* service.operation(operation)).status, "decide")
     })
   )
+
+  it.effect(
+    "operations.decide: an authorization that a person says has not happened is given up at its challenge",
+    () =>
+      Effect.gen(function* () {
+        const { processor, service } = yield* started(Placement.layerSole)
+        const { operation } = yield* service.begin()
+        yield* Harness.pass(60 * SECOND, SECOND)
+        yield* Harness.pass(25 * HOUR, HOUR)
+        processor.calls = []
+        processor.answers.look = () => CHALLENGE
+        processor.answers.fence = () => NEVER_SEEN
+        yield* service.decide(operation, null)
+        yield* Harness.pass(25 * HOUR, HOUR)
+        // The processor has confirmed it: no daily look follows.
+        assert.deepStrictEqual(
+          processor.calls.map(([name]) => name),
+          ["look", "fence"]
+        )
+        assert.include(yield* service.operation(operation), { status: "final", resolved_by: "operator" })
+      })
+  )
+})
+
+describe("an operation made at the processor itself", () => {
+  it.effect("operations.adopted: is never sent again, nor given up", () =>
+    Effect.gen(function* () {
+      const { processor, service } = yield* started(Placement.layerSole)
+      processor.answers.perform = () => approved()
+      const { payment } = yield* service.begin()
+      yield* Harness.settled
+      processor.calls = []
+      processor.answers.look = () => NEVER_SEEN
+      const made = { id: "rf_1", isLost: false, kind: "refund", amount: 500, payment } as const
+      yield* service.run(OperationOutcomes.adopt(PROCESSOR, made, { kind: "pending", reference: "rf_1" }, "webhook"))
+      const { documents } = yield* Effect.orDie(service.accounts.list(ACCOUNT, { kind: "operation", limit: 1 }))
+      const { id } = documents[0]!
+      assert.strictEqual((yield* service.operation(id)).status, "waiting")
+      yield* Harness.pass(90 * SECOND, SECOND)
+      assert.deepStrictEqual(
+        processor.calls.map(([name, of]) => [name, of]),
+        [["look", "rf_1"]]
+      )
+      assert.include(yield* service.operation(id), { status: "final", resolved_by: "look" })
+    })
+  )
 })

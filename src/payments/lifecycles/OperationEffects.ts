@@ -72,7 +72,7 @@ export const effectOf = (
  * | The payment        | Word                                       | Effect                                       |
  * | ------------------ | ------------------------------------------ | -------------------------------------------- |
  * | is `processing`    | any that counts                            | that of a settlement                         |
- * | waits for the call | any that counts                            | that of an attempt                           |
+ * | waits for the call | any                                        | that of an attempt                           |
  * | asks this payer    | any that counts, or declined during a void | that of an attempt                           |
  * | asks this payer    | any other failure                          | none: it may be the work of what is out      |
  * | has gone on        | any failure, or authenticated in vain      | none on the payment; the operation has ended |
@@ -93,7 +93,7 @@ const effectOfAuthorization = Effect.fnUntraced(function* (
   // The payer has failed, whatever becomes of the void.
   const hasFailedMeanwhile = outcome.kind === "declined" && pending?.kind === "void"
   if (counts && status === "processing") return yield* effectOfSettlement(operation, payment, outcome)
-  if (counts && isFirst) return yield* effectOfAttempt(operation, payment, outcome, "confirm")
+  if (isFirst) return yield* effectOfAttempt(operation, payment, outcome, "confirm")
   if (isAsked && (counts || hasFailedMeanwhile)) {
     return yield* effectOfAttempt(operation, payment, outcome, "authenticate")
   }

@@ -527,6 +527,25 @@ describe("a challenge", () => {
     })
   )
 
+  for (const word of [PENDING, MISMATCH]) {
+    it.effect(`without which the payment has gone on is left to a person by the word "${word.kind}"`, () =>
+      Effect.gen(function* () {
+        const { id, operation, shop } = yield* challenged
+        const other = yield* shop.begun(confirmAgain(id))
+        yield* shop.advance(20 * SECONDS)
+        yield* shop.word(other, NOT_EXECUTED, "look")
+        yield* shop.word(operation, word, "look")
+        assert.strictEqual(shop.operation(operation).status, "decide")
+        // The processor has contradicted itself: that no money has moved is not enough.
+        yield* shop.word(operation, AUTHENTICATED, "look")
+        assert.strictEqual(shop.operation(operation).status, "decide")
+        assert.strictEqual(shop.payment(id).status, "requires_payment_method")
+        yield* shop.word(operation, NOT_EXECUTED, "look")
+        assert.strictEqual(shop.operation(operation).status, FINAL)
+      })
+    )
+  }
+
   it.effect("that a later attempt has ended waits for that attempt's outcome", () =>
     Effect.gen(function* () {
       const { id, operation, shop } = yield* challenged
