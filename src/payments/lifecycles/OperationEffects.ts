@@ -12,6 +12,7 @@ import {
   ProcessorRefused
 } from "../../domain/Errors.ts"
 import type { OperationOutcome } from "../../domain/Operation.ts"
+import { latestCharge } from "../../domain/PaymentIntentInvariants.ts"
 import { paymentIntentStates } from "../../domain/PaymentIntentStates.ts"
 import { Transaction } from "../../engine/actor/Transaction.ts"
 import * as CheckoutSessions from "./CheckoutSessions.ts"
@@ -75,6 +76,7 @@ export const effectOf = (
  * | waits for the call | any                                        | that of an attempt                           |
  * | asks this payer    | any that counts, or declined during a void | that of an attempt                           |
  * | asks this payer    | any other failure                          | none: it may be the work of what is out      |
+ * | was paid by this   | any failure                                | doubt                                        |
  * | has gone on        | any failure, or authenticated in vain      | none on the payment; the operation has ended |
  * | has gone on        | any other that counts                      | doubt                                        |
  * | any                | any other                                  | none: what is out decides                    |
@@ -98,6 +100,9 @@ const effectOfAuthorization = Effect.fnUntraced(function* (
     return yield* effectOfAttempt(operation, payment, outcome, "authenticate")
   }
   if (isAsked && hasFailed) return NOTHING
+  const hasApproval = operation.hidden.evidence.some((word) => word.outcome === "approved")
+  const hasPaid = hasApproval && latestCharge(payment.value)?.status === "succeeded"
+  if (hasFailed && hasPaid) return doubtful(`The payment is \`${status}\`.`)
   const isInVain = counts && outcome.kind === "authenticated" && state === "waiting"
   if (hasFailed || isInVain) return keepAsItWas(yield* Transaction, operation, payment, unexpected(status, "confirm"))
   return counts ? doubtful(`The payment is \`${status}\`.`) : NOTHING
@@ -262,6 +267,7 @@ const effectOfVoid = Effect.fnUntraced(function* (
     if (!expires) return answerOf(operation, Result.succeed(canceled))
     return concluded(Result.succeed(CheckoutSessions.applyExpiry(transaction, canceled.session!)))
   }
+  if (payment.value.status === "canceled") return doubtful("The payment is `canceled`.")
   switch (outcome.kind) {
     // The payer has authenticated in time. The authorization's own outcome changes the payment.
     case "too_late":

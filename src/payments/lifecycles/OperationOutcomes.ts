@@ -215,7 +215,7 @@ const finish = Effect.fnUntraced(function* (
   // The same word again does not begin the looks anew.
   else if (status !== "waiting") Operations.lookAt(transaction, id, transaction.now + nextLook("waiting", 0)!)
   const { challenged } = before.hidden
-  if (challenged === null || challenged === id || status === "waiting") return
+  if (challenged === null) return
   const isCarriedOut = outcome.kind !== "refused" && outcome.kind !== "not_executed"
   if (before.value.kind === "authorize" && isCarriedOut) return yield* supersede(challenged)
   // The payer may have acted while this operation was out, and that counts now.
@@ -302,7 +302,7 @@ const doubt = Effect.fnUntraced(function* (
   const outcome: OperationOutcome = { kind, code: null, message: why, processor_code: null }
   const changes = { outcome, resolved_by: null }
   if (status === "open") return yield* leaveUnresolved({ hidden, value: { ...value, ...changes } }, "decide")
-  if (status !== "unresolved" && status !== "decide") yield* namePending(found)
+  yield* namePending(found)
   Operations.move(transaction, "doubt", found, { ...changes, status: "decide" }, { asks: false })
   Operations.lookAt(transaction, id, transaction.now + nextLook("decide", 0)!)
 })
@@ -319,7 +319,8 @@ const namePending = Effect.fnUntraced(function* (found: OperationDocument): Effe
 /**
  * A word about an operation that is final: it confirms what a person has decided, or contradicts the outcome. An
  * authorization that was carried out although its payment was told otherwise is given back. A person decides about any
- * other contradiction.
+ * other contradiction. Only a decline contradicts the processor's own approval: it may forget, and a call that comes
+ * after the approval may be refused.
  */
 const contradict = Effect.fnUntraced(function* (
   found: OperationDocument,
@@ -329,15 +330,16 @@ const contradict = Effect.fnUntraced(function* (
   const { hidden, value } = found
   const isOperators = value.resolved_by === "operator"
   const isSame = isConfirmed(value, outcome)
-  if (by === "operator" || isSame === undefined || (isSame && !hidden.asks)) return
-  if (!isOperators && outcome.kind !== "approved") return
+  if (isSame === undefined || (isSame && !hidden.asks)) return
+  if (!isOperators && outcome.kind !== "approved" && outcome.kind !== "declined") return
   const transaction = yield* Transaction
   const operation = noted(transaction, found, outcome, by)
   if (isSame) {
     Operations.move(transaction, "confirm", operation, {}, { asks: false })
     return Operations.lookAt(transaction, value.id, null)
   }
-  if (hidden.cause === "reverse" && !isOperators) return
+  // Money that had gone back otherwise went back by this, too.
+  if (hidden.cause === "reverse" && !isOperators && outcome.kind === "approved") return
   const why = "The processor contradicts the outcome."
   if (isOperators || value.kind !== "authorize" || outcome.kind !== "approved") return yield* doubt(operation, why)
   const difference = differenceOf(operation, outcome)

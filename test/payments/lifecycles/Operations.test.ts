@@ -23,7 +23,6 @@ import type { PaymentsConfig } from "../../../src/payments/shared/PaymentsConfig
 import * as Prices from "../../../src/payments/lifecycles/Prices.ts"
 import type { Processors } from "../../../src/payments/processing/Processor.ts"
 import * as Products from "../../../src/payments/lifecycles/Products.ts"
-import { timerId } from "../../../src/payments/shared/TimerNames.ts"
 import * as Refunds from "../../../src/payments/lifecycles/Refunds.ts"
 import type { Outcome } from "../../../src/payments/processing/RemoteProcessor.ts"
 import { PROCESSOR, VirtualProcessor } from "../../models/Operations.ts"
@@ -82,8 +81,11 @@ class Shop extends MemoryAccount {
     return { id: `req_${this.#requests}`, idempotencyKey: key, fingerprint: key, apiVersion: "2026-03-09" }
   }
 
-  readonly word = (operation: string, outcome: Outcome, by: "answer" | "look" = "answer"): Effect.Effect<void> =>
-    this.run(OperationOutcomes.conclude(operation, outcome, by), null)
+  readonly word = (
+    operation: string,
+    outcome: Outcome,
+    by: "answer" | "look" | "webhook" = "answer"
+  ): Effect.Effect<void> => this.run(OperationOutcomes.conclude(operation, outcome, by), null)
 
   readonly decided = (operation: string, reference: string | null): Effect.Effect<boolean> =>
     this.run(OperationOutcomes.decide(operation, reference), null)
@@ -491,20 +493,26 @@ describe("a challenge", () => {
           yield* shop.word(released, outcome)
           assert.strictEqual(shop.payment(id).status, status)
           assert.isUndefined(shop.payment(id).pending_operation)
+          assert.isUndefined(shop.dueAt(operation))
         })
     )
   }
 
   it.effect("that the payer passes while an operation is out is asked about once that one has ended in vain", () =>
     Effect.gen(function* () {
-      for (const begins of [cancel, confirmAgain]) {
+      for (const [begins, end] of [
+        [cancel, REFUSED],
+        [cancel, DECLINED],
+        [confirmAgain, REFUSED]
+      ] as const) {
         const { id, operation, shop } = yield* challenged
         const other = yield* shop.begun(begins(id))
         yield* shop.word(operation, AUTHENTICATED, "look")
         assert.strictEqual(shop.payment(id).status, "requires_action")
         yield* shop.advance(10 * SECONDS)
-        yield* shop.word(other, REFUSED)
-        assert.strictEqual(shop.timers.get(timerId("operation.attend", operation))?.dueAt, shop.now)
+        yield* shop.word(other, end)
+        assert.strictEqual(shop.operation(operation).status, "waiting")
+        assert.strictEqual(shop.dueAt(operation), shop.now)
       }
     })
   )
@@ -519,7 +527,7 @@ describe("a challenge", () => {
       assert.strictEqual(shop.operation(operation).status, "waiting")
       yield* shop.word(other, NOT_EXECUTED, "look")
       assert.strictEqual(shop.payment(id).status, "requires_payment_method")
-      assert.strictEqual(shop.timers.get(timerId("operation.attend", operation))?.dueAt, shop.now)
+      assert.strictEqual(shop.dueAt(operation), shop.now)
       yield* shop.word(operation, AUTHENTICATED, "look")
       assert.strictEqual(shop.operation(operation).status, FINAL)
       assert.strictEqual(shop.payment(id).status, "requires_payment_method")
@@ -556,6 +564,53 @@ describe("a challenge", () => {
       assert.strictEqual(shop.payment(id).status, "requires_action")
       yield* shop.word(operation, NOT_EXECUTED, "look")
       assert.strictEqual(shop.payment(id).status, "requires_payment_method")
+    })
+  )
+
+  it.effect("that the payer passes while a later attempt is out stays paid when that one has no answer", () =>
+    Effect.gen(function* () {
+      const { id, operation, shop } = yield* challenged
+      const later = yield* shop.begun(confirmAgain(id))
+      yield* shop.word(operation, approved(), "look")
+      yield* shop.advance(20 * SECONDS)
+      assert.strictEqual(shop.operation(later).status, "unresolved")
+      assert.strictEqual(shop.payment(id).status, "succeeded")
+    })
+  )
+
+  it.effect("of a payer who is not there is declined, and nothing is left at the processor to release", () =>
+    Effect.gen(function* () {
+      const shop = yield* opened
+      const { id } = yield* accepted(shop.run(PaymentIntents.create({ amount: 2000, currency: "usd" })))
+      const operation = yield* shop.begun(PaymentIntents.confirm(id, { payment_method: CARD, off_session: true }))
+      yield* shop.word(operation, CHALLENGE)
+      assert.strictEqual(shop.operation(operation).status, FINAL)
+      assert.strictEqual(shop.payment(id).last_payment_error?.decline_code, "authentication_required")
+      yield* shop.run(PaymentIntents.cancel(id, {}))
+      assert.strictEqual(shop.payment(id).status, "canceled")
+    })
+  )
+
+  it.effect("whose void is to be decided is canceled by a person's word", () =>
+    Effect.gen(function* () {
+      const { id, shop } = yield* challenged
+      const released = yield* shop.begun(cancel(id))
+      yield* shop.advance(20 * SECONDS)
+      yield* shop.word(released, MISMATCH, "look")
+      assert.isTrue(yield* shop.decided(released, "ref_1"))
+      assert.strictEqual(shop.payment(id).status, "canceled")
+      assert.lengthOf(shop.all(OPERATION), 2)
+    })
+  )
+
+  it.effect("whose void was refused, and carried out after all, is left to a person", () =>
+    Effect.gen(function* () {
+      const { id, shop } = yield* challenged
+      const released = yield* shop.begun(cancel(id))
+      yield* shop.word(released, REFUSED)
+      yield* shop.word(released, approved(), "look")
+      assert.strictEqual(shop.operation(released).status, "decide")
+      assert.strictEqual(shop.payment(id).status, "requires_action")
     })
   )
 
@@ -645,6 +700,8 @@ describe("a void of a held payment", () => {
 
   for (const [outcome, status, operation, answer] of [
     [approved(), "canceled", FINAL, [200, "payment_intent canceled"]],
+    // A void has no amount of its own.
+    [approved(0), "canceled", FINAL, [200, "payment_intent canceled"]],
     [tooLate("canceled"), "canceled", FINAL, [200, "payment_intent canceled"]],
     [tooLate("succeeded"), "requires_capture", "decide", [200, "payment_intent requires_capture"]],
     [REFUSED, "requires_capture", FINAL, [400, "processor_refused"]],
@@ -1054,6 +1111,107 @@ describe("an approval after its payment was told otherwise", () => {
   )
 })
 
+describe("operations.states: a word about what the processor has approved", () => {
+  const none = Effect.succeed<string | undefined>(undefined)
+  const KINDS: ReadonlyArray<
+    readonly [
+      name: string,
+      terms: object,
+      begins: (shop: Shop, id: string) => Effect.Effect<string | undefined, unknown>
+    ]
+  > = [
+    ["authorize", {}, () => none],
+    ["capture", { capture_method: "manual" }, (shop, id) => shop.begun(PaymentIntents.capture(id, {}))],
+    ["void", { capture_method: "manual" }, (shop, id) => shop.begun(cancel(id))],
+    ["refund", {}, (shop, id) => shop.begun(Refunds.create({ payment_intent: id }))]
+  ]
+  for (const [name, terms, begins] of KINDS) {
+    const carriedOut = Effect.gen(function* () {
+      const shop = yield* opened
+      const { id, operation: paid } = yield* shop.paid(approved(), terms)
+      const operation = (yield* Effect.orDie(begins(shop, id))) ?? paid
+      yield* shop.word(operation, approved())
+      assert.strictEqual(shop.operation(operation).status, FINAL)
+      return { shop, id, operation, status: shop.payment(id).status }
+    })
+
+    for (const word of [NOT_EXECUTED, REFUSED, PENDING, approved(1)]) {
+      it.effect(`${name}: "${word.kind}" counts no more`, () =>
+        Effect.gen(function* () {
+          const { operation, shop } = yield* carriedOut
+          const { text } = shop
+          yield* shop.word(operation, word, "look")
+          assert.strictEqual(shop.text, text)
+        })
+      )
+    }
+
+    it.effect(`${name}: "declined" is left to a person, whatever the processor repeats`, () =>
+      Effect.gen(function* () {
+        const { id, operation, shop, status } = yield* carriedOut
+        yield* shop.word(operation, DECLINED, "webhook")
+        assert.strictEqual(shop.operation(operation).status, "decide")
+        assert.strictEqual(shop.payment(id).status, status)
+        assert.strictEqual(shop.payment(id).pending_operation?.id, operation)
+        assert.strictEqual(shop.newest.at(-1), "operation.unresolved")
+        if (name === "refund") return
+        for (const again of [DECLINED, NOT_EXECUTED]) yield* shop.word(operation, again, "look")
+        assert.strictEqual(shop.operation(operation).status, "decide")
+        assert.isTrue(yield* shop.decided(operation, null))
+        assert.strictEqual(shop.payment(id).status, status)
+        assert.isUndefined(shop.payment(id).pending_operation)
+      })
+    )
+  }
+
+  it.effect("refunds.states: a refund fails by the second", () =>
+    Effect.gen(function* () {
+      const shop = yield* opened
+      const { id } = yield* shop.paid(approved())
+      const operation = yield* shop.begun(Refunds.create({ payment_intent: id }))
+      yield* shop.word(operation, approved())
+      for (const again of [DECLINED, DECLINED]) yield* shop.word(operation, again, "look")
+      assert.strictEqual(shop.operation(operation).status, FINAL)
+      assert.strictEqual(shop.all(REFUND)[0]!.value.status, "failed")
+      assert.strictEqual(shop.payment(id).charges.data[0]!.amount_refunded, 0)
+      assert.isUndefined(shop.payment(id).pending_operation)
+    })
+  )
+
+  it.effect("a return of money that came too late, and was approved, is no contradiction; a decline of it is", () =>
+    Effect.gen(function* () {
+      const shop = yield* opened
+      const { id, operation } = yield* shop.paid(DECLINED, { capture_method: "manual" })
+      yield* shop.word(operation, approved(), "look")
+      const returned = shop.payment(id).pending_operation!.id
+      yield* shop.word(returned, tooLate("canceled"))
+      yield* shop.word(returned, approved(), "look")
+      assert.strictEqual(shop.operation(returned).status, FINAL)
+      const other = yield* opened
+      const paid = yield* other.paid(DECLINED, { capture_method: "manual" })
+      yield* other.word(paid.operation, approved(), "look")
+      const second = other.payment(paid.id).pending_operation!.id
+      yield* other.word(second, approved())
+      yield* other.word(second, DECLINED, "look")
+      assert.strictEqual(other.operation(second).status, "decide")
+    })
+  )
+
+  it.effect("is kept with the last twenty that differ", () =>
+    Effect.gen(function* () {
+      const shop = yield* opened
+      const { operation } = yield* shop.paid(PENDING)
+      for (let i = 0; i < 30; i++) {
+        yield* shop.word(operation, { kind: "mismatch", why: `Another payment ${i}.` }, "look")
+      }
+      assert.deepStrictEqual(
+        shop.evidence(operation).map(({ detail }) => detail),
+        Array.from({ length: 20 }, (_, i) => `Another payment ${i + 10}.`)
+      )
+    })
+  )
+})
+
 describe("an operation to be decided, beside another one that the payment waits for,", () => {
   const beside = Effect.gen(function* () {
     const shop = yield* opened
@@ -1274,6 +1432,18 @@ describe("operations.adopted: an operation that the processor has carried out by
       assert.isTrue(yield* shop.decided(operation.id, "rf_2"))
       assert.isUndefined(shop.payment(id).pending_operation)
       assert.lengthOf(shop.all(REFUND), 1)
+    })
+  )
+
+  it.effect("is not taken in from a processor that is not the payment's", () =>
+    Effect.gen(function* () {
+      const shop = yield* opened
+      const { id } = yield* shop.paid(approved())
+      const { text } = shop
+      const made = { id: "rf_1", isLost: false, kind: "refund", amount: 500, payment: id } as const
+      const other = "prc_000000000000000000000009"
+      assert.isFalse(yield* shop.run(OperationOutcomes.adopt(other, made, approved(500), "webhook"), null))
+      assert.strictEqual(shop.text, text)
     })
   )
 
