@@ -63,7 +63,8 @@ export class MemoryAccount implements AccountState {
   deliveries: Array<{ readonly destination: string; readonly event: string }> = []
   now = Date.UTC(2026, 10, 20)
   version = 0
-  readonly clockOffset = 0
+  /** How far the account's clock is ahead of the world's, in milliseconds. */
+  clockOffset = 0
   #sequence = 0
 
   constructor(account: string = "mer_000000000000000000000000:test", config: Partial<PaymentsConfigShape> = {}) {
@@ -85,7 +86,7 @@ export class MemoryAccount implements AccountState {
     request: RequestIdentity | null = REQUEST
   ): Effect.Effect<A, E> =>
     Effect.suspend(() => {
-      const transaction = new ActiveTransaction(this, { at: this.now, now: this.now }, request)
+      const transaction = new ActiveTransaction(this, { at: this.now - this.clockOffset, now: this.now }, request)
       const services = Context.make(Transaction, transaction as Transaction).pipe(
         Context.add(PaymentsConfig, this.config),
         Context.add(Processors, this.processors ?? processorsOf(this.config)),

@@ -242,7 +242,8 @@ const ATTEMPTS: ReadonlyArray<
   ["another amount", approved(2001), {}, "decide", "processing", [200, "payment_intent processing"]],
   ["another currency", approved(2000, "eur"), {}, "decide", "processing", [200, "payment_intent processing"]],
   ["another payment", MISMATCH, {}, "decide", "processing", [200, "payment_intent processing"]],
-  ["too late", tooLate("succeeded"), {}, "decide", "processing", [200, "payment_intent processing"]]
+  ["too late", tooLate("succeeded"), {}, "decide", "processing", [200, "payment_intent processing"]],
+  ["authenticated without a challenge", AUTHENTICATED, {}, "decide", "processing", [200, "payment_intent processing"]]
 ]
 
 // Semantics operations.refused.
@@ -429,9 +430,8 @@ describe("a challenge", () => {
     })
   )
 
-  it.effect(
-    "that the payer passes while a later attempt has no outcome wins, and that attempt's refusal changes nothing",
-    () =>
+  for (const failed of [REFUSED, DECLINED]) {
+    it.effect(`that the payer passes while a later attempt has no outcome wins; then that one is ${failed.kind}`, () =>
       Effect.gen(function* () {
         const { id, operation, shop } = yield* challenged
         const second = yield* shop.begun(PaymentIntents.confirm(id, { payment_method: CARD }))
@@ -444,12 +444,14 @@ describe("a challenge", () => {
         yield* other.shop.advance(20 * SECONDS)
         yield* other.shop.word(other.operation, approved(), "look")
         assert.strictEqual(other.shop.payment(other.id).status, "succeeded")
-        yield* other.shop.word(later, REFUSED, "look")
+        yield* other.shop.word(later, failed, "look")
         assert.strictEqual(other.shop.operation(later).status, FINAL)
+        assert.strictEqual(other.shop.operation(other.operation).outcome?.kind, "approved")
         assert.isUndefined(other.shop.payment(other.id).pending_operation)
         assert.strictEqual(shop.operation(second).status, "unresolved")
       })
-  )
+    )
+  }
 
   it.effect("that the payer passes after a later attempt has failed is given back", () =>
     Effect.gen(function* () {
@@ -588,6 +590,17 @@ describe("a challenge", () => {
       assert.strictEqual(shop.payment(id).last_payment_error?.decline_code, "authentication_required")
       yield* shop.run(PaymentIntents.cancel(id, {}))
       assert.strictEqual(shop.payment(id).status, "canceled")
+    })
+  )
+
+  it.effect("that the payer has passed, and whose void is approved all the same, is left to a person", () =>
+    Effect.gen(function* () {
+      const { id, operation, shop } = yield* challenged
+      const released = yield* shop.begun(cancel(id))
+      yield* shop.word(operation, approved(), "look")
+      yield* shop.word(released, approved())
+      assert.strictEqual(shop.operation(released).status, "decide")
+      assert.strictEqual(shop.payment(id).status, "succeeded")
     })
   )
 
@@ -761,6 +774,24 @@ describe("the end of a hold", () => {
       assert.strictEqual(shop.payment(id).status, "succeeded")
     })
   )
+
+  for (const wait of [0, 20 * SECONDS]) {
+    it.effect(`that the processor has named is by its own clock: ${wait === 0 ? "an answer" : "a late one"}`, () =>
+      Effect.gen(function* () {
+        const shop = yield* opened
+        shop.clockOffset = DAY
+        const { id, operation } = yield* shop.pay({ capture_method: "manual" })
+        yield* shop.advance(wait)
+        const captureBefore = shop.now - DAY + HOUR
+        yield* shop.word(operation, { ...approved(), captureBefore } as Outcome, "look")
+        assert.strictEqual(shop.payment(id).status, "requires_capture")
+        yield* shop.advance(HOUR - SECONDS)
+        assert.isUndefined(shop.payment(id).pending_operation)
+        yield* shop.advance(SECONDS)
+        assert.strictEqual(shop.payment(id).pending_operation?.kind, "void")
+      })
+    )
+  }
 })
 
 describe("a refund", () => {
@@ -876,6 +907,20 @@ describe("a pending refund", () => {
       })
     )
   }
+})
+
+describe("a pending refund of the whole payment", () => {
+  it.effect("succeeds, although nothing is left beside it", () =>
+    Effect.gen(function* () {
+      const shop = yield* opened
+      const { id } = yield* shop.paid(approved())
+      const refund = yield* shop.begun(Refunds.create({ payment_intent: id }))
+      yield* shop.word(refund, PENDING)
+      yield* shop.word(refund, approved(), "look")
+      assert.strictEqual(shop.operation(refund).status, FINAL)
+      assert.deepInclude(shop.payment(id).charges.data[0], { amount_refunded: 2000, refunded: true })
+    })
+  )
 })
 
 describe("operations.events: an operation without an outcome", () => {
@@ -1032,6 +1077,29 @@ describe("a decision", () => {
     )
   }
 
+  for (const [kind, begins, same, other] of [
+    ["capture", (id: string) => PaymentIntents.capture(id, {}), "succeeded", "canceled"],
+    ["void", cancel, "canceled", "succeeded"]
+  ] as const) {
+    it.effect(`operations.decide: that a ${kind} has happened is confirmed by a payment that is ${same}`, () =>
+      Effect.gen(function* () {
+        for (const [now, asks] of [
+          [same, false],
+          [other, true]
+        ] as const) {
+          const shop = yield* opened
+          const { id } = yield* shop.paid(approved(), { capture_method: "manual" })
+          const operation = yield* shop.begun<{ readonly _tag: string }>(begins(id))
+          yield* shop.word(operation, MISMATCH)
+          assert.isTrue(yield* shop.decided(operation, "ref_1"))
+          yield* shop.word(operation, tooLate(now), "look")
+          assert.strictEqual(shop.operation(operation).status, asks ? "decide" : FINAL)
+          assert.isFalse(shop.hidden(operation).asks)
+        }
+      })
+    )
+  }
+
   it.effect("operations.decide: that it happened is open again if it did not, and the payment stays as it is", () =>
     Effect.gen(function* () {
       const { id, operation, shop } = yield* undecided
@@ -1077,6 +1145,22 @@ describe("an approval after its payment was told otherwise", () => {
       })
     )
   }
+
+  it.effect("operations.late: is given back once the return, not executed at first, is no longer pending", () =>
+    Effect.gen(function* () {
+      const shop = yield* opened
+      const { id, operation } = yield* shop.paid(DECLINED)
+      yield* shop.word(operation, approved(), "look")
+      const returned = shop.payment(id).pending_operation!.id
+      yield* shop.advance(20 * SECONDS)
+      yield* shop.word(returned, NOT_EXECUTED, "look")
+      assert.strictEqual(shop.operation(returned).status, "unresolved")
+      yield* shop.word(returned, PENDING, "look")
+      assert.strictEqual(shop.operation(returned).status, "waiting")
+      yield* shop.word(returned, approved(), "look")
+      assert.strictEqual(shop.operation(returned).status, FINAL)
+    })
+  )
 
   it.effect(
     "operations.late: is given back by no second return once a person says that the first has not happened",
@@ -1185,6 +1269,7 @@ describe("operations.states: a word about what the processor has approved", () =
       yield* shop.word(operation, approved(), "look")
       const returned = shop.payment(id).pending_operation!.id
       yield* shop.word(returned, tooLate("canceled"))
+      assert.strictEqual(shop.operation(returned).status, FINAL)
       yield* shop.word(returned, approved(), "look")
       assert.strictEqual(shop.operation(returned).status, FINAL)
       const other = yield* opened
@@ -1334,6 +1419,19 @@ describe("a session's payment", () => {
       yield* shop.word(released, approved())
       assert.deepStrictEqual(shop.answer, [200, "checkout.session expired"])
       assert.strictEqual(shop.value(CHECKOUT_SESSION, id)!.status, "expired")
+    })
+  )
+
+  it.effect("operations.adopted: expires with a void that was lost", () =>
+    Effect.gen(function* () {
+      const { id, operation, shop } = yield* confirming
+      yield* shop.word(operation, CHALLENGE)
+      const { payment_intent: payment } = shop.value(CHECKOUT_SESSION, id)!
+      const lost = { id: "op_000000000000000000000001", isLost: true, kind: "void", amount: 2000 } as const
+      const adopted = OperationOutcomes.adopt(PROCESSOR, { ...lost, payment: payment! }, approved(), "webhook")
+      assert.isTrue(yield* shop.run(adopted, null))
+      assert.strictEqual(shop.value(CHECKOUT_SESSION, id)!.status, "expired")
+      assert.strictEqual(shop.payment(payment!).status, "canceled")
     })
   )
 
