@@ -344,12 +344,12 @@ const nextStepOf = (
   if (onlyLooks) return "wait"
   if (status === "decide" && !(isReconciling && outcome?.kind === "unknown")) return "wait"
   if (cause === "processor") return "believe"
-  const isDenied = found === "not_executed"
+  const isNotExecuted = found === "not_executed"
   const isChallenge = found === "challenge"
-  const isSaid = asks && outcome?.kind === "not_executed"
-  if (status === "final") return isSaid && (isDenied || isChallenge) ? "fence" : "believe"
-  if (kind === "authorize") return isDenied || (isChallenge && status === "unresolved") ? "fence" : "believe"
-  if (!isDenied) return "believe"
+  const isDeniedByPerson = asks && outcome?.kind === "not_executed"
+  if (status === "final") return isDeniedByPerson && (isNotExecuted || isChallenge) ? "fence" : "believe"
+  if (kind === "authorize") return isNotExecuted || (isChallenge && status === "unresolved") ? "fence" : "believe"
+  if (!isNotExecuted) return "believe"
   return isRepeatable ? "repeat" : "fence"
 }
 

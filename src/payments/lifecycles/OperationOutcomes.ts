@@ -338,7 +338,7 @@ const contradict = Effect.fnUntraced(function* (
     Operations.move(transaction, "confirm", operation, {}, { asks: false })
     return Operations.lookAt(transaction, value.id, null)
   }
-  // Money that had gone back otherwise went back by this, too.
+  // The return came too late, because the money was back: its approval says the same.
   if (hidden.cause === "reverse" && !isOperators && outcome.kind === "approved") return
   const why = "The processor contradicts the outcome."
   if (isOperators || value.kind !== "authorize" || outcome.kind !== "approved") return yield* doubt(operation, why)

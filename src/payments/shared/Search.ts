@@ -172,7 +172,7 @@ const entryName = (field: string, key: string): string => `${field}[${key}]`
 const wordsOf = <Value>({ texts }: SearchedBy<Value>, value: Value): ReadonlyArray<Word> => {
   const words: Array<Word> = []
   texts?.addTexts(value, (text, reach) => {
-    if (text == null) return
+    if (text == null || words.length === WORDS_MAX) return
     for (const word of wordsIn(text)) if (words.length < WORDS_MAX) words.push({ text: word, reach })
   })
   return words

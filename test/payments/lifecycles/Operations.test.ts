@@ -1123,6 +1123,13 @@ describe("a decision", () => {
 })
 
 describe("an approval after its payment was told otherwise", () => {
+  const returning = Effect.gen(function* () {
+    const shop = yield* opened
+    const { id, operation } = yield* shop.paid(DECLINED)
+    yield* shop.word(operation, approved(), "look")
+    return { shop, id, operation, returned: shop.payment(id).pending_operation!.id }
+  })
+
   for (const [terms, kind] of [
     [{}, "refund"],
     [{ capture_method: "manual" }, "void"]
@@ -1148,10 +1155,7 @@ describe("an approval after its payment was told otherwise", () => {
 
   it.effect("operations.late: is given back once the return, not executed at first, is no longer pending", () =>
     Effect.gen(function* () {
-      const shop = yield* opened
-      const { id, operation } = yield* shop.paid(DECLINED)
-      yield* shop.word(operation, approved(), "look")
-      const returned = shop.payment(id).pending_operation!.id
+      const { returned, shop } = yield* returning
       yield* shop.advance(20 * SECONDS)
       yield* shop.word(returned, NOT_EXECUTED, "look")
       assert.strictEqual(shop.operation(returned).status, "unresolved")
@@ -1180,6 +1184,25 @@ describe("an approval after its payment was told otherwise", () => {
         yield* shop.word(reversal, approved(), "look")
         assert.strictEqual(shop.operation(reversal).status, "decide")
       })
+  )
+
+  it.effect("is no contradiction of its return, if that came too late", () =>
+    Effect.gen(function* () {
+      const { returned, shop } = yield* returning
+      for (const word of [tooLate("canceled"), approved()]) {
+        yield* shop.word(returned, word, "look")
+        assert.strictEqual(shop.operation(returned).status, FINAL)
+      }
+    })
+  )
+
+  it.effect("operations.states: is left to a person if its return is declined after all", () =>
+    Effect.gen(function* () {
+      const { returned, shop } = yield* returning
+      yield* shop.word(returned, approved())
+      yield* shop.word(returned, DECLINED, "look")
+      assert.strictEqual(shop.operation(returned).status, "decide")
+    })
   )
 
   it.effect("operations.late: is left to a person if the payment was paid since", () =>
@@ -1230,6 +1253,7 @@ describe("operations.states: a word about what the processor has approved", () =
       )
     }
 
+    if (name === "refund") continue
     it.effect(`${name}: "declined" is left to a person, whatever the processor repeats`, () =>
       Effect.gen(function* () {
         const { id, operation, shop, status } = yield* carriedOut
@@ -1238,7 +1262,6 @@ describe("operations.states: a word about what the processor has approved", () =
         assert.strictEqual(shop.payment(id).status, status)
         assert.strictEqual(shop.payment(id).pending_operation?.id, operation)
         assert.strictEqual(shop.newest.at(-1), "operation.unresolved")
-        if (name === "refund") return
         for (const again of [DECLINED, NOT_EXECUTED]) yield* shop.word(operation, again, "look")
         assert.strictEqual(shop.operation(operation).status, "decide")
         assert.isTrue(yield* shop.decided(operation, null))
@@ -1248,40 +1271,30 @@ describe("operations.states: a word about what the processor has approved", () =
     )
   }
 
-  it.effect("refunds.states: a refund fails by the second", () =>
+  it.effect("refunds.states: a declined refund is left to a person, and fails by the next word, or the person's", () =>
     Effect.gen(function* () {
-      const shop = yield* opened
-      const { id } = yield* shop.paid(approved())
-      const operation = yield* shop.begun(Refunds.create({ payment_intent: id }))
-      yield* shop.word(operation, approved())
-      for (const again of [DECLINED, DECLINED]) yield* shop.word(operation, again, "look")
-      assert.strictEqual(shop.operation(operation).status, FINAL)
-      assert.strictEqual(shop.all(REFUND)[0]!.value.status, "failed")
-      assert.strictEqual(shop.payment(id).charges.data[0]!.amount_refunded, 0)
-      assert.isUndefined(shop.payment(id).pending_operation)
+      for (const isDecided of [true, false]) {
+        const shop = yield* opened
+        const { id } = yield* shop.paid(approved())
+        const operation = yield* shop.begun(Refunds.create({ payment_intent: id }))
+        yield* shop.word(operation, approved())
+        yield* shop.word(operation, DECLINED, "webhook")
+        assert.strictEqual(shop.operation(operation).status, "decide")
+        assert.strictEqual(shop.all(REFUND)[0]!.value.status, "succeeded")
+        const before = shop.events.length
+        if (isDecided) yield* shop.decided(operation, null)
+        else yield* shop.word(operation, DECLINED, "look")
+        assert.strictEqual(shop.operation(operation).status, FINAL)
+        assert.include(shop.all(REFUND)[0]!.value, { status: "failed", failure_reason: "unknown" })
+        assert.strictEqual(shop.payment(id).charges.data[0]!.amount_refunded, 0)
+        assert.isUndefined(shop.payment(id).pending_operation)
+        assert.deepStrictEqual(shop.newest.slice(before), ["refund.updated", "refund.failed", "operation.resolved"])
+      }
     })
   )
+})
 
-  it.effect("a return of money that came too late, and was approved, is no contradiction; a decline of it is", () =>
-    Effect.gen(function* () {
-      const shop = yield* opened
-      const { id, operation } = yield* shop.paid(DECLINED, { capture_method: "manual" })
-      yield* shop.word(operation, approved(), "look")
-      const returned = shop.payment(id).pending_operation!.id
-      yield* shop.word(returned, tooLate("canceled"))
-      assert.strictEqual(shop.operation(returned).status, FINAL)
-      yield* shop.word(returned, approved(), "look")
-      assert.strictEqual(shop.operation(returned).status, FINAL)
-      const other = yield* opened
-      const paid = yield* other.paid(DECLINED, { capture_method: "manual" })
-      yield* other.word(paid.operation, approved(), "look")
-      const second = other.payment(paid.id).pending_operation!.id
-      yield* other.word(second, approved())
-      yield* other.word(second, DECLINED, "look")
-      assert.strictEqual(other.operation(second).status, "decide")
-    })
-  )
-
+describe("the evidence of an operation", () => {
   it.effect("is kept with the last twenty that differ", () =>
     Effect.gen(function* () {
       const shop = yield* opened
@@ -1459,10 +1472,11 @@ describe("operations.adopted: an operation that the processor has carried out by
     shop: Shop,
     payment: string,
     part: Partial<Parameters<typeof OperationOutcomes.adopt>[1]> = {},
-    outcome: Outcome = approved(part.amount ?? 500)
+    outcome: Outcome = approved(part.amount ?? 500),
+    processor: string = PROCESSOR
   ): Effect.Effect<boolean> => {
     const made = { id: "rf_1", isLost: part.id === LOST, kind: "refund", amount: 500, payment, ...part } as const
-    return shop.run(OperationOutcomes.adopt(PROCESSOR, made, outcome, "webhook"), null)
+    return shop.run(OperationOutcomes.adopt(processor, made, outcome, "webhook"), null)
   }
 
   it.effect("a refund is one of Till's, once, with its events and the processor's reference", () =>
@@ -1538,9 +1552,7 @@ describe("operations.adopted: an operation that the processor has carried out by
       const shop = yield* opened
       const { id } = yield* shop.paid(approved())
       const { text } = shop
-      const made = { id: "rf_1", isLost: false, kind: "refund", amount: 500, payment: id } as const
-      const other = "prc_000000000000000000000009"
-      assert.isFalse(yield* shop.run(OperationOutcomes.adopt(other, made, approved(500), "webhook"), null))
+      assert.isFalse(yield* adopt(shop, id, {}, approved(500), "prc_000000000000000000000009"))
       assert.strictEqual(shop.text, text)
     })
   )
